@@ -151,7 +151,7 @@ def _classes() -> tuple[type, type]:
     base = _base()
 
     class Checker(base.StateValidityChecker):
-        """Asks ``robot.valid``."""
+        """Decides states by ``robot.valid``."""
 
         def __init__(self, information: Any, joints: PlannedJoints) -> None:
             super().__init__(information)
@@ -163,7 +163,7 @@ def _classes() -> tuple[type, type]:
             return bool(inside and self.joints.robot.valid(self.joints.values(state)))
 
     class Validator(base.MotionValidator):
-        """Asks ``robot.valid_motions``."""
+        """Decides motions by ``robot.valid_motions``."""
 
         def __init__(self, information: Any, joints: PlannedJoints) -> None:
             super().__init__(information)

@@ -114,7 +114,7 @@ class CollisionManager:
         return_names: bool = False,
         return_data: bool = False,
     ) -> Any:
-        """Whether a mesh collides; with the set of names and the list of contacts if asked for."""
+        """Whether a mesh collides; on request also the set of names and the list of contacts."""
         part = {"against": self._mesh(mesh), "pose": _pose(transform)}
         return self._collisions(part, _external, _first, return_names, return_data)
 
@@ -253,6 +253,6 @@ def _sorted(names: Any) -> tuple[Any, ...]:
 
 
 def _answer(value: Any, *optional: tuple[Any, bool]) -> Any:
-    """A value alone, or with the optional ones that were asked for, as trimesh returns them."""
+    """Return a value alone, or a tuple with requested optional values, as trimesh does."""
     more = [one for one, wanted in optional if wanted]
     return (value, *more) if more else value

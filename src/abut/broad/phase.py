@@ -133,7 +133,7 @@ def object_layout(object_count: int, environments: int) -> KeyLayout:
 
 
 def _widest_axis(boxes: Boxes) -> int:
-    """The axis with the largest spread of boxes, of those that are not empty, for their size."""
+    """The axis along which boxes that are not empty spread most, relative to their size."""
     lower, upper = boxes.lower.numpy()[:, :3], boxes.upper.numpy()[:, :3]
     used = (lower <= upper).all(axis=1)
     if not used.any():

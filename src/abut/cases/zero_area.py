@@ -9,7 +9,7 @@ from abut.errors import OptionError
 
 
 def point_cloud(points: Any) -> Shape:
-    """A face at each of (n, 3) points, such as those of a depth camera."""
+    """A face at each of (n, 3) points, such as the points of a depth camera."""
     return _faces_at(points, (3,), [0, 0, 0])
 
 

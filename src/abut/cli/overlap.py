@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _measured(found: Overlap) -> Any:
-    """Compute what is printed."""
+    """Compute the measures that are printed."""
     return found.inside_a, found.separation, found.volume, found.regions
 
 

@@ -50,7 +50,7 @@ def draw_picture(
 
 
 def vertical_of(args: argparse.Namespace, file: str = "") -> str:
-    """The axis that points up: --up, or what is usual in files of this format."""
+    """The axis that points up: --up, or the convention of the format of the file."""
     return args.up or ("y" if Path(file).suffix.lower() in Y_UP else "z")
 
 

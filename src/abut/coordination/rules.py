@@ -1,4 +1,4 @@
-"""Rules: which check is asked of which pairs of parts."""
+"""Rules: the check that applies to each pair of parts."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,7 +23,7 @@ class SetCheck(NamedTuple):
 
 @dataclass(frozen=True)
 class Exclusions:
-    """Pairs of parts that no check is asked of.
+    """Pairs of parts that no check applies to.
 
     Attributes:
         links: Kinds of links between the two parts.

@@ -37,7 +37,7 @@ _thread_caches: set["ThreadCache"] = set()
 
 
 def forget_values_of_thread() -> None:
-    """Drop what this thread keeps for owners: it was made while an owner changed."""
+    """Drop the values of this thread, which were made while an owner changed."""
     for cache in list(_thread_caches):
         cache.forget()
 

@@ -73,7 +73,7 @@ def stderr_without(noise: str) -> Iterator[None]:
 
 @contextmanager
 def without_messages() -> Iterator[None]:
-    """Silence what Warp prints when it starts or loads a module, unless its log level was set."""
+    """Silence Warp's messages of starting and of loading modules, unless its log level was set."""
     default = wp.config.log_level == wp.LOG_INFO
     if default:
         wp.config.log_level = wp.LOG_WARNING

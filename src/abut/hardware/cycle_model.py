@@ -93,7 +93,7 @@ class CycleModel:
         self.counts = dict.fromkeys(("dop_tests", "axis_tests", "leaf_pairs", "bursts"), 0)
 
     def split(self, parts: int, least: int) -> tuple[int, list[list[_Entry]]]:
-        """Test pairs breadth first until ``least`` wait, and deal those out for several machines.
+        """Test pairs breadth first until ``least`` wait, and divide these among several machines.
 
         Returns:
             The DOP tests made, and the stack that each machine begins with.

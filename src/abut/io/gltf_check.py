@@ -1,4 +1,4 @@
-"""Check a glTF file: what trimesh would leave out or read as zeros is refused."""
+"""Check a glTF file: refuse data that trimesh would leave out or read as zeros."""
 
 import json
 from collections.abc import Iterator

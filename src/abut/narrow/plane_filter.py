@@ -1,4 +1,4 @@
-"""Pairs of leaves whose faces a plane keeps apart fall through before anything exact is asked."""
+"""Plane filter: discard pairs of leaves whose faces a plane separates, before the exact stage."""
 
 import warp as wp
 

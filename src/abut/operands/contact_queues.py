@@ -1,4 +1,4 @@
-"""Contact queues: where a contact query puts what it finds, and the filter that puts it there."""
+"""Contact queues: the queues of a contact query, and the filter that fills them."""
 
 from typing import Any
 

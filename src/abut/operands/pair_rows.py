@@ -91,7 +91,7 @@ class SceneRows:
 
     @property
     def count(self) -> int:
-        """Rows there are, where the host knows: on the CPU."""
+        """Number of rows, where the host knows it: on the CPU."""
         return min(self.queues.read()["objects"], self.capacity)
 
     def over_rows(self, kernel: wp.Kernel, args: Sequence[Any], grain: int, each: int = 1) -> Run:

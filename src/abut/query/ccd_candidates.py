@@ -113,7 +113,7 @@ class FeaturePairs:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Tells densities of candidates apart."""
+        """Key of measured densities of candidates."""
         return self.kind, self.front is not None, self.bound
 
 
@@ -202,7 +202,7 @@ class CcdCandidates:
 
     @property
     def _walk(self) -> CcdStrategy:
-        """The strategy, or what stands in for FRONT where there is no front."""
+        """The strategy; in place of FRONT, the cheapest one without a front."""
         if self.strategy is CcdStrategy.FRONT:
             return cheapest_strategy(self.device)
         return self.strategy

@@ -123,7 +123,7 @@ def closest_point(
 def _of_one_point(
     mesh: Any, points: Any, signed: bool | str, pose: Any, upper_bound: Any
 ) -> ClosestPoints | None:
-    """The usual question, of one point in NumPy; None for others, and for what is to be refused."""
+    """Answer a query of one NumPy point; None for other queries and for invalid input."""
     if type(points) is not np.ndarray or points.shape != (1, 3) or points.dtype not in FLOATS:
         return None
     if not (isinstance(mesh, Mesh) and mesh.face_count and is_plain_pose(pose)):

@@ -85,7 +85,7 @@ class ContactStages:
     colliding: wp.array | None = None
 
     def __post_init__(self) -> None:
-        """Make what stages share."""
+        """Make the data that stages share."""
         self.device = self.rows.device
         self.frames = wp.empty(self.rows.capacity, dtype=RelativeFrame, device=self.device)
         self._variant = (self.rows.kind, self.finer, self.own)

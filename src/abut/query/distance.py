@@ -121,7 +121,7 @@ def distance(
 
 
 def _at_one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, upper_bound: Any) -> Distances | None:
-    """The usual question, of one pose in NumPy; None for others, and for what is to be refused."""
+    """Answer a query of one NumPy pose; None for other queries and for invalid input."""
     if not (isinstance(a, Mesh) and isinstance(b, Mesh) and a.device is b.device):
         return None
     if not (is_plain_pose(pose_a) and is_plain_pose(pose_b)):

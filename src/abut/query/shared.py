@@ -106,7 +106,7 @@ class Operands:
     _plan: Plan
 
     def __post_init__(self) -> None:
-        """Keep at hand what every run asks for."""
+        """Cache the values that every run needs."""
         self._room = max(LEAST_ROOM, self.a.faces.shape[0] + self.b.faces.shape[0])
         self._poses = [side.poses for side in (self.a, self.b)]
         self._pose_views = [
@@ -133,7 +133,7 @@ class Operands:
                     taking.set_arg(0, new)
 
     def pose_stages(self, queues: PairQueues) -> Iterator[Stage]:
-        """Stages that take the poses last sent to the device, and count those that are unfit."""
+        """Stages that take the poses last sent to the device, and count invalid ones."""
         for k, (new, held) in enumerate(zip(self._sent, self._poses, strict=True)):
             if new is not None:
                 args = [new, held, queues["unfit"]]

@@ -1,4 +1,4 @@
-"""Answers about one shape: a query is asked again when a mesh deforms meanwhile."""
+"""Answers about one shape: a query is repeated if a mesh deforms meanwhile."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -1,4 +1,4 @@
-"""Checks of what callers give a scene: poses, vertices, bits of groups."""
+"""Checks of the arguments of scenes: poses, vertices, bits of groups."""
 
 from collections.abc import Container
 from typing import Any

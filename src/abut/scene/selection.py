@@ -1,4 +1,4 @@
-"""Part: the pairs of objects that a question about a part of a scene asks about."""
+"""Part: the pairs of objects of a query about a part of a scene."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -43,7 +43,7 @@ class ShapeTrees:
         self.unfitted[rows] = True
 
     def free_row(self, shape: int) -> None:
-        """Forget what a shape was waiting for."""
+        """Cancel the pending refit and build of a shape."""
         self._moved[shape] = False
         self._unbuilt.pop(shape, None)
 

@@ -1,4 +1,4 @@
-"""Certified bounds of what ``closest`` and ``response`` estimate, for a mesh in a field.
+"""Certified bounds of the values that ``closest`` and ``response`` estimate.
 
 Faces are halved along their longest edge until parts that matter are short. Each part is bounded by
 the field (certified.py); a part that cannot matter is dropped as a whole.

@@ -267,7 +267,7 @@ class FieldPlan:
         return _queues_for(self.device, self.item_count)
 
     def _undo(self) -> None:
-        """Restore what a run has changed that had too little room."""
+        """Undo the changes of a run whose buffers were too small."""
 
     def _make_operands(self, sampling: int) -> Any:
         out = FieldOperands()

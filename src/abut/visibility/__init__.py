@@ -1,1 +1,1 @@
-"""Culling by visibility: what is not fully visible may collide."""
+"""Culling by visibility: objects and faces that are not fully visible may collide."""

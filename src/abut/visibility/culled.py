@@ -77,7 +77,7 @@ class Culled(PicklableResult):
 
     @property
     def object_pairs(self) -> wp.array:
-        """(m, 2) int32, pairs of objects that may collide, computed when first asked for."""
+        """(m, 2) int32, pairs of objects that may collide, computed on first access."""
         return self._pairs[0]
 
     @property
@@ -87,7 +87,7 @@ class Culled(PicklableResult):
 
     @property
     def pairs(self) -> wp.array:
-        """(n, 2) int32, pairs of faces that may collide, computed when first asked for.
+        """(n, 2) int32, pairs of faces that may collide, computed on first access.
 
         Rows are sorted by ``pair_objects``, then by themselves.
         """

@@ -1,4 +1,4 @@
-"""Notes of clashes: reasons to look twice."""
+"""Notes of clashes: cautions about rows."""
 
 from collections.abc import Sequence
 

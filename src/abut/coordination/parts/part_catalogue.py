@@ -153,7 +153,7 @@ class StoredMeshes:
 
 
 class PartMeshes(Sequence[PartMesh]):
-    """Meshes of a table that are loaded when they are asked for, and not kept."""
+    """Meshes of a table, loaded at each access and not cached."""
 
     def __init__(self, parts: PartCatalogue, wanted: list[tuple[int, int]]) -> None:
         self._parts, self._wanted = parts, wanted
@@ -263,7 +263,7 @@ def _record(part: ModelPart, path: Path) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a property as JSON knows it."""
+    """A value of a property as a JSON value."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
 
 

@@ -61,7 +61,7 @@ def _surface(mesh: Mesh) -> PartSurface:
 
 
 class PartSurfaces:
-    """Surfaces of the parts of a table on one device, made when they are asked for."""
+    """Surfaces of the parts of a table on one device, made on first access."""
 
     def __init__(self, parts: PartTable, device: Any = None) -> None:
         self.parts, self.device = parts, resolve_device(device)

@@ -19,7 +19,7 @@ CORNERS = np.array(list(product((0, 1), repeat=3)))
 
 
 def clash_frames(columns: Columns, parts: PartTable | None) -> np.ndarray:
-    """(n, 2, 3) [m] boxes around the clashes of a report that show what is around them.
+    """(n, 2, 3) [m] boxes around the clashes of a report, with some of their surroundings.
 
     Rows without a known region are NaN.
 

@@ -88,7 +88,7 @@ def _fans(segments: Segments, origin: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _lacking_overlaps(features: ContactFeatures) -> np.ndarray:
-    """Return what the curves leave out: overlaps count, and half where normals are the same.
+    """Return areas that curves leave out: overlaps, and half of them where normals are the same.
 
     The shift of b counts an overlap if it moves b's face along its normal, else not.
     """

@@ -1,4 +1,4 @@
-"""LiveScene: a scene that a page changes and asks, and the loop that answers."""
+"""LiveScene: the scene of a page, and the loop that computes its answers."""
 
 import threading
 import time

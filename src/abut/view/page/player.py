@@ -62,7 +62,7 @@ class Player:
         self.slider.value = (int(self.slider.value) + by) % len(self.frames)
 
     def record(self, answers: Answers) -> None:
-        """Keep and plot the numbers of the frame that was asked about."""
+        """Store and plot the numbers of the answered frame."""
         self.shown = frame = self.live.frame
         spent = sum(ms for name, ms in answers.milliseconds.items() if not name.startswith("·"))
         values = (len(answers.faces), spent, answers.clearance)
