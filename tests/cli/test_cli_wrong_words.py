@@ -4,7 +4,9 @@ import pytest
 
 from abut import cases
 from abut.cli import main
+from abut.cli.view import load_objects
 from abut.view.picture import MOST_PIXELS
+from ifc_files import IfcHouse
 
 
 @pytest.fixture
@@ -103,6 +105,19 @@ def test_view_of_a_folder(capsys, tmp_path, box):
     (empty := tmp_path / "empty").mkdir()
     status, _, err = said(capsys, "view", empty, *words)
     assert status == 2 and err.startswith(f"abut: {empty} holds no mesh file (")
+
+
+def test_view_shows_the_parts_of_a_model(tmp_path):
+    """Regression: IFC files were refused."""
+    pytest.importorskip("ifcopenshell")
+    house = IfcHouse()
+    for at in (0.0, 3.0):
+        house.element("IfcWall", "wall", house.body(house.block((1.0, 1.0, 2.0))), (at, 0.0, 0.0))
+    house.element("IfcSlab", "slab", house.body(house.block((4.0, 1.0, 0.2))))
+    scene, messages = load_objects([str(house.write(tmp_path / "house.ifc"))], "cpu")
+    assert messages == [] and len(scene) == 3 and "house/slab" in scene.names
+    assert sum(name.startswith("house/wall ") for name in scene.names) == 2
+    assert len(scene.collide(first=True).object_pairs) == 2
 
 
 def test_help_begins_with_a_first_command(capsys):

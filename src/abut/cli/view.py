@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from abut.cli.operands import add_choice, files_in, natural
 from abut.cli.pictures import add_picture, check_picture, vertical_of
 from abut.core.device import resolve_device
 from abut.errors import AbutError, FileError, MeshError, OptionError
+from abut.io.models.read_model import read_model
+from abut.io.read import MODELS, STEP
 from abut.io.write import require_writable
 from abut.mesh import Mesh
 from abut.options import Method
@@ -40,7 +43,8 @@ def add_command(commands: Any) -> None:
         ".npz, or files whose names differ in a number and whose faces are the same) are played. "
         "Closing the page or Ctrl-C ends.",
     )
-    parser.add_argument("files", metavar="FILE", nargs="*", help="mesh, scene or robot file")
+    about = "mesh, scene, robot, IFC, STEP or USD file"
+    parser.add_argument("files", metavar="FILE", nargs="*", help=about)
     names = [name for name in (*DEMOS, *ANIMATED) if name not in BREAKING]
     about = f"a demo instead of files: {', '.join(names)}"
     parser.add_argument("--demo", choices=names, metavar="NAME", help=about)
@@ -150,7 +154,7 @@ def load_objects(files: Sequence[str], device: str | None) -> tuple[Scene, list[
     for file in files:
         try:
             with working(f"reading {file}"):
-                scenes.append((Path(file).stem, Scene.load(file, device)))
+                scenes.append((Path(file).stem, _scene_of(file, device)))
         except AbutError as error:
             messages.append(one_line(error))
     robots = [scene for _, scene in scenes if scene.robot is not None]
@@ -163,6 +167,19 @@ def load_objects(files: Sequence[str], device: str | None) -> tuple[Scene, list[
             name = stem if len(scene) == 1 else f"{stem}/{names.get(row, row)}"
             together.add(scene.mesh(row), poses[row], _free_name(name, together))
     return together, messages
+
+
+def _scene_of(file: str, device: str | None) -> Scene:
+    """The scene of a file; the parts of the model of a building or a machine are its objects."""
+    if Path(file).suffix.lower() not in (*MODELS, *STEP):
+        return Scene.load(file, device)
+    model, scene = read_model(file), Scene(resolve_device(device))
+    meshes = [Mesh(mesh.vertices, mesh.faces, scene.device) for mesh in model.meshes]
+    names = Counter(part.name for part in model.parts)
+    for part in model.parts:
+        name = part.name if names[part.name] == 1 and part.name else f"{part.name} {part.id}"
+        scene.add(meshes[part.mesh], part.pose, name.strip())
+    return scene
 
 
 def load_demo(name: str, device: str | None) -> tuple[Scene, Frames]:
