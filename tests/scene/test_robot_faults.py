@@ -121,6 +121,14 @@ def test_collision_shapes_are_read_without_the_visual_ones(tmp_path):
     assert len(abut.Scene.load(tmp_path / "robot.urdf", "cpu")) == 4
 
 
+def test_a_name_space_of_all_elements(tmp_path):
+    """As files of Drake have one."""
+    text = '<robot xmlns="http://drake.mit.edu" name="r"><link name="a"><collision><geometry>'
+    text += '<box size="1 1 1"/></geometry></collision></link></robot>'
+    (tmp_path / "robot.urdf").write_text(text)
+    assert abut.Scene.load(tmp_path / "robot.urdf", "cpu").names == {"a": 0}
+
+
 def test_capsules_of_a_urdf(tmp_path):
     """Their length is that of the straight part, as of Bullet, Drake and Coal."""
     (tmp_path / "robot.urdf").write_text(

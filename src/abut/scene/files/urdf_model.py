@@ -88,9 +88,11 @@ def read_urdf_model(path: Path, geometry: str) -> UrdfModel:
         FileError: The file is damaged, or describes no tree of links; names the link or joint.
     """
     root = ElementTree.parse(path).getroot()
+    _refuse_xacro(root)
+    for part in root.iter():
+        part.tag = str(part.tag).rpartition("}")[2]  # a name space of all elements, as of Drake
     if root.tag != "robot":
         raise FileError(f"a URDF begins with <robot>, not <{root.tag}>.")
-    _refuse_xacro(root)
     links = [_link(part, geometry) for part in root.findall("link")]
     model = UrdfModel(
         root.get("name") or "robot", links, [_joint(x) for x in root.findall("joint")]
