@@ -45,6 +45,15 @@ def test_table(house, capsys):
     assert "none" in capsys.readouterr().out
 
 
+def test_overlaps_by_rounding_suggest_a_tolerance(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(SHAPES, "on", block((6, 0.25, 0.1), (0, 0, 2.5 - 1e-13)))
+    path = write(tmp_path / "house.npz", "wall", "on", "duct")
+    assert run(path) == 1
+    assert "1 less than 0.001 mm deep: rounding in the files?" in capsys.readouterr().out
+    assert run(path, "--tolerance", 0.001) == 1
+    assert "less than" not in capsys.readouterr().out
+
+
 def test_json_and_options(house, capsys):
     assert run(house, "--json", "--touch", "--title", "House") == 1
     found = json.loads(capsys.readouterr().out)

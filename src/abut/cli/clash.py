@@ -6,10 +6,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from abut.cli.console import counting, show_facts, show_json, tell, working
 from abut.cli.operands import add_length, add_report
 from abut.cli.report import show_first
 from abut.cli.where import Facts, count_text
+from abut.coordination.checks.clash_notes import INTERIOR
 from abut.coordination.clash import clash
 from abut.coordination.clashes import Clashes
 from abut.coordination.groups import clash_groups
@@ -32,6 +35,7 @@ from abut.io.write import replacing
 
 NONE, SOME, PROBLEMS = 0, 1, 2
 GROUPS_SHOWN = 5
+SLIGHT = 1e-6  # of depths that no model means [m]
 TILES = "tiles"  # folder of a report with the results of tiles
 
 
@@ -148,6 +152,7 @@ def _facts(found: Clashes, columns: Columns, args: argparse.Namespace) -> Facts:
     facts.append(("checked", pairs + (f"; excluded: {reasons}" if reasons else "")))
     counts = [f"{count:,} {verdict}" for verdict, count in found.counts().items() if count]
     facts.append(("clashes", ", ".join(counts) or "none"))
+    facts += _slight_overlaps(found)
     if args.compare or args.accepted:
         statuses = Counter(map(str, columns["status"]))
         facts.append(("statuses", ", ".join(f"{n:,} {name}" for name, n in statuses.items())))
@@ -158,6 +163,17 @@ def _facts(found: Clashes, columns: Columns, args: argparse.Namespace) -> Facts:
             ("", f"{one.id}  {one.text}") for one in groups[:GROUPS_SHOWN] if len(one.rows) > 1
         ]
     return [*facts, ("report", args.out)] if args.out else facts
+
+
+def _slight_overlaps(found: Clashes) -> Facts:
+    """A line about overlaps by rounding, which a tolerance would take as touches."""
+    exact = [check["name"] for check in found.settings["checks"] if check["tolerance"] == 0.0]
+    asked = np.isin(found.check.astype(str), exact) & np.isin(found.verdict.astype(str), INTERIOR)
+    count = int((asked & (found.depth < SLIGHT)).sum())
+    if not count:
+        return []
+    why = "rounding in the files? --tolerance 0.001 takes them as touches"
+    return [("", f"{count:,} less than {1e3 * SLIGHT:g} mm deep: {why}")]
 
 
 def _group_changes(columns: Columns, args: argparse.Namespace) -> str:
