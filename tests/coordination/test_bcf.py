@@ -15,9 +15,10 @@ from abut.coordination.bcf.bcf import write_bcf
 from abut.coordination.pictures.clash_frame import clash_frames, frame_corners
 from abut.coordination.report.compare import Acceptance, compare
 from abut.coordination.report.report_columns import columns_of
+from abut.coordination.report.row_texts import part_name, part_names, row_title
 from abut.errors import FileError, OptionError
 from clash_house import HOSTILE, house_clashes
-from clash_rows import facts_of, make_clashes
+from clash_rows import facts_of, make_clashes, make_columns
 
 DATE = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 VERSIONS = ("3.0", "2.1")
@@ -258,3 +259,16 @@ def test_sizes_are_for_people():
     columns = columns_of(clashes, facts_of)
     sizes = [row_size(columns, row) for row in range(4)]
     assert sizes == ["<0.001 mm deep", "12.3 mm deep", "<0.001 mm apart", "at most 1 mm deep"]
+
+
+def test_parts_of_one_name_are_told_apart():
+    """A part that two files have, and two parts of a file."""
+    columns = make_columns(3)
+    columns["b_name"], columns["b_type"] = columns["a_name"].copy(), columns["a_type"].copy()
+    columns["b_file"][1] = "other/services.ifc"
+    first, second = part_names(columns, 0), part_names(columns, 1)
+    assert first == [f"{part_name(columns, 'a', 0)} {columns[f'{side}_id'][0]}" for side in "ab"]
+    assert [name.rpartition(" ")[2] for name in second] == ["house.ifc", "services.ifc"]
+    assert all(name in row_title(columns, 1) for name in second)
+    columns["b_name"][2] = "another"
+    assert part_names(columns, 2) == [part_name(columns, side, 2) for side in "ab"]

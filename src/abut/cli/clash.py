@@ -28,7 +28,7 @@ from abut.coordination.report.report import (
 )
 from abut.coordination.report.report_columns import Columns
 from abut.coordination.report.report_json import document_of
-from abut.coordination.report.row_texts import part_name, row_size
+from abut.coordination.report.row_texts import part_names, row_size
 from abut.errors import OptionError
 from abut.io.models.read_model import UNITS
 from abut.io.write import replacing
@@ -191,12 +191,13 @@ def _group_changes(columns: Columns, args: argparse.Namespace) -> str:
 
 def _show_rows(columns: Columns, limit: int | None) -> None:
     rows = range(len(columns["id"]))
+    parts = [part_names(columns, k) for k in rows]
     shown: dict[str, list[Any]] = {
         "id": list(columns["id"]),
         "verdict": list(map(str, columns["verdict"])),
         "size": [row_size(columns, k) for k in rows],
-        "a": [part_name(columns, "a", k) for k in rows],
-        "b": [part_name(columns, "b", k) for k in rows],
+        "a": [names[0] for names in parts],
+        "b": [names[1] for names in parts],
         "group": list(columns["group"]),
     }
     if set(columns["status"]) != {"new"}:

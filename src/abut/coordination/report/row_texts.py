@@ -21,10 +21,21 @@ def part_name(columns: Columns, side: str, row: int) -> str:
     return f"{facts.type} {facts.id}".strip() or str(columns[side][row])
 
 
+def part_names(columns: Columns, row: int) -> list[str]:
+    """Names of both parts; with their files, or else their ids, where they are the same."""
+    names = [part_name(columns, side, row) for side in "ab"]
+    facts = [part_facts(columns, side, row) for side in "ab"]
+    files, ids = [Path(fact.file).name for fact in facts], [fact.id for fact in facts]
+    if names[0] != names[1]:
+        return names
+    more = files if files[0] != files[1] else ids
+    return [f"{name} {text}".strip() for name, text in zip(names, more, strict=True)]
+
+
 def row_title(columns: Columns, row: int) -> str:
     """Verdict, size and both parts in one line."""
     size = row_size(columns, row)
-    parts = " / ".join(part_name(columns, side, row) for side in "ab")
+    parts = " / ".join(part_names(columns, row))
     return f"{columns['verdict'][row]}{size and ' ' + size}: {parts}"
 
 
