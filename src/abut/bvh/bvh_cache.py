@@ -38,6 +38,7 @@ def bvh_of(
     effort: int = 0,
     ahead: bool = False,
     on_demand: bool = False,
+    lazy: bool = False,
 ) -> Bvh:
     """Return the up-to-date BVH of a mesh with at least one face, with the volumes of ``bound``.
 
@@ -52,11 +53,15 @@ def bvh_of(
         ahead: The vertices may be unchecked still; the caller checks that they are finite and
             ``in_frame`` of the BVH.
         on_demand: The search fits swept spheres that are missing (see rss_on_demand); on the CPU.
+        lazy: The search builds subtrees that are missing (see lazy_lbvh); on the CPU.
     """
     if not ahead:
         mesh.finish_deform()
     with mesh.lock:
         version, tree = mesh.cache.get("tree", (-1, None))
+        if tree is not None and tree.deferred is not None and not (lazy and version == mesh.version):
+            with stage("hierarchy", mesh.device):
+                _complete(tree, mesh)
         if tree is not None and version != mesh.version:
             with stage("hierarchy", mesh.device):
                 tree = _refit_or_rebuild(tree, mesh)
@@ -64,7 +69,7 @@ def bvh_of(
         improves = effort > 0 and spent > ploc_effort(mesh.face_count)
         if tree is None or (improves and not tree.improved):
             with stage("hierarchy", mesh.device):
-                tree = _build(mesh, improves)
+                tree = _build(mesh, improves, lazy)
         tree.search_effort = spent
         mesh.cache["tree"] = mesh.version, tree
         if bound in (Bound.OBB, Bound.RSS) and tree.fitted_versions.get(bound) != mesh.version:
@@ -145,10 +150,18 @@ def _clear_rss(tree: Bvh, version: int) -> None:
     tree.cleared_version = version
 
 
-def _build(mesh: Mesh, improved: bool = False) -> Bvh:
+def _complete(tree: Bvh, mesh: Mesh) -> None:
+    from abut.bvh.lazy_lbvh import complete
+
+    complete(tree, mesh.points, mesh.faces)
+
+
+def _build(mesh: Mesh, improved: bool = False, lazy: bool = False) -> Bvh:
     build = build_lbvh
     if improved:
         from abut.bvh.ploc import build_ploc as build
+    elif lazy and mesh.device.is_cpu:
+        from abut.bvh.lazy_lbvh import build_lazy_lbvh as build
     tree = build(mesh.points, mesh.faces, mesh.bounds)
     tree.improved = improved
     return tree

@@ -36,6 +36,7 @@ class BvhView:
     split_slots: wp.array[wp.int32]
     obbs: wp.array[wp.vec4f]  # four rows a slot, or empty (see node_obbs)
     rss: wp.array[wp.vec4f]  # four rows a slot, or empty
+    codes: wp.array[wp.int32]  # of leaves, where subtrees may be deferred (see lazy_lbvh); or empty
     origin: wp.vec3d
 
 
@@ -193,6 +194,8 @@ class Bvh:
         fitted_versions: Version of the mesh that ``obbs`` and ``rss`` were last fitted to.
         cleared_version: Version of the mesh since which searches fit ``rss`` (see bvh_cache).
         rss_threads: Threads whose searches have fitted ``rss``.
+        codes: Codes of the leaves while subtrees may be deferred (see lazy_lbvh).
+        deferred: Slots of the subtrees that were deferred; None where all are built.
         leaf_clusters: Slots of the leaf clusters, if used (see leaf_clusters).
         leaf_corners: Corners of the faces in leaf order, if used (see leaf_corners).
         kdops: k-DOPs of each shape used, with the version of the mesh (see bvh_cache).
@@ -217,6 +220,8 @@ class Bvh:
     fitted_versions: dict[Bound, int] = field(default_factory=dict)
     cleared_version: int | None = None
     rss_threads: set[int] = field(default_factory=set)
+    codes: wp.array | None = None
+    deferred: wp.array | None = None
     leaf_clusters: wp.array | None = None
     leaf_corners: wp.array | None = None
     kdops: dict[Any, Any] = field(default_factory=dict)
@@ -244,6 +249,8 @@ class Bvh:
             view.obbs = self.obbs
         if bound is Bound.RSS:
             view.rss = self.rss
+        if self.codes is not None:
+            view.codes = self.codes
         view.origin = wp.vec3d(*self.origin)
         return view
 
@@ -264,5 +271,5 @@ class Bvh:
     def nbytes(self) -> int:
         """Device memory in bytes."""
         arrays = (self.nodes, self.leaf_slots, self.split_slots, self.split_slots)  # for arrivals
-        extras = (self.obbs, self.rss, self.leaf_clusters, self.leaf_corners)
+        extras = (self.obbs, self.rss, self.codes, self.leaf_clusters, self.leaf_corners)
         return sum(array.capacity for array in (*arrays, *extras) if array is not None)

@@ -29,11 +29,16 @@ def split_height(codes: wp.array[wp.int32], s: wp.int32):
 
 
 @wp.func
-def is_left_child(codes: wp.array[wp.int32], first: wp.int32, last: wp.int32, count: wp.int32):
-    """Return whether the node over leaves first..last is its parent's left child."""
-    if first == 0:
+def is_left_child(
+    codes: wp.array[wp.int32], first: wp.int32, last: wp.int32, begin: wp.int32, end: wp.int32
+):
+    """Return whether the node over leaves first..last is its parent's left child.
+
+    All its ancestors that matter lie over some of the leaves begin..end - 1.
+    """
+    if first == begin:
         return True
-    if last == count - 1:
+    if last == end - 1:
         return False
     return split_height(codes, last) < split_height(codes, first - 1)
 
@@ -61,7 +66,7 @@ def merge_upwards(
         split = wp.int32(-1)
         left = wp.bool(True)
         if first > 0 or last < count - 1:
-            left = is_left_child(codes, first, last, count)
+            left = is_left_child(codes, first, last, 0, count)
             split = wp.where(left, last, first - 1)
             slot = 2 * split + wp.where(left, 0, 1)
         escape = wp.where(last < count - 1, 2 * last + 1, -1)  # right of the split at the end

@@ -11,6 +11,7 @@ import warp as wp
 from abut.bounds.float32 import row_xyz, to_vec3f
 from abut.bounds.obb import Obb, axes_of_tri, fit_obb
 from abut.bvh.layout import BvhView, leaf_face, link_of, load_node, max_abs_coordinate
+from abut.bvh.lazy_lbvh import build_if_deferred
 from abut.bvh.leaf_clusters import leaf_begin, leaf_end
 from abut.bvh.node_obbs import Extents, FaceShape, as_read, axes_of_shape
 
@@ -171,6 +172,7 @@ def publish_rss(rows: wp.array[wp.vec4f], slot: wp.int32, box: Obb, link: wp.int
 def fit_slot(points: wp.array[wp.vec3d], faces: wp.array[wp.vec3i], tree: BvhView, slot: wp.int32):
     """Fit the swept sphere of a slot unless it is there."""
     if not is_fitted(tree.rss, slot):
+        build_if_deferred(points, faces, tree, slot)
         node = load_node(tree.nodes, slot)
         first = leaf_begin(tree, slot)
         end = leaf_end(tree, node)

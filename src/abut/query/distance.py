@@ -159,7 +159,8 @@ def _prepared(
     if strategy is Strategy.DESCEND:
         bound, on_demand = Bound.RSS, _fits_on_demand(a, asked)
     effort = curve_effort(a, b)
-    trees = [bvh_of(mesh, bound, effort, on_demand=on_demand) for mesh in (a, b)]
+    lazy = {"on_demand": on_demand, "lazy": on_demand}
+    trees = [bvh_of(mesh, bound, effort, **lazy) for mesh in (a, b)]
     queues = shared_queues(a.device, a.face_count + b.face_count)
 
     def make() -> OneDistance:

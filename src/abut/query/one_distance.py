@@ -10,6 +10,7 @@ import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import Bvh
+from abut.bvh.lazy_lbvh import complete
 from abut.core.call import Call
 from abut.core.lanes import WARP_SIZE
 from abut.core.launch import UNKNOWN_COUNT, Task
@@ -75,6 +76,9 @@ class OneDistance:
         strategy: Strategy = Strategy.DESCEND,
     ) -> None:
         self._device, self._bound, self.crowded = a.device, bound, False
+        self._hierarchies = [
+            (tree, mesh.points, mesh.faces) for tree, mesh in zip(trees, (a, b), strict=True)
+        ]
         self._for_threads = 0  # questions
         self._candidates, self._skipped = PairQueue(), queues["skipped"]
         self._candidates.keys = queues["candidates"].keys
@@ -135,6 +139,8 @@ class OneDistance:
     @cached_property
     def _far_call(self) -> Call:
         """The search of meshes that are far apart for their size, after a call that said so."""
+        for tree, points, faces in self._hierarchies:
+            complete(tree, points, faces)
         args = [self._view, self._out, self._field, self._key]
         search = self._task(far_field_kernel_for(MeshPairs, False), 1, args)
         return Call([search, self._answering(far=True)], [], self._answer[1])

@@ -154,8 +154,8 @@ class OnePose:
 
     def count_search(self, a: Mesh, b: Mesh, effort: int) -> None:
         """Count a search of the trees; where that makes a better tree, it serves from now on."""
-        bvh_of(a, effort=effort)
-        bvh_of(b, effort=effort)
+        bvh_of(a, effort=effort, lazy=True)
+        bvh_of(b, effort=effort, lazy=True)
 
     def serves(self, a: Mesh, b: Mesh) -> bool:
         """Return whether the meshes have the shapes and the trees for which it was prepared."""
@@ -251,7 +251,7 @@ def one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, at_once: bool = True) -> 
         if a.device != b.device or not a.face_count or not b.face_count:
             return None
         versions = a.version, b.version  # before the trees: another thread may deform meanwhile
-        trees = bvh_of(a), bvh_of(b)
+        trees = bvh_of(a, lazy=True), bvh_of(b, lazy=True)
         about = (OnePose, *posed, a.points, b.points, *trees)
         found = plans_of(a, b).get(about, lambda: OnePose(a, b, trees, posed))
         found.versions = versions

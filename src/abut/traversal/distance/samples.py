@@ -23,8 +23,11 @@ def sample_vertex(mesh: PosedMesh, tree: BvhView, sample: wp.int32, sample_count
     """Return a vertex in the frame of a BVH; the samples are spread over its leaves."""
     leaf_count = wp.int64(tree.leaf_slots.shape[0])
     leaf = wp.int32(wp.int64(sample) * leaf_count / wp.int64(sample_count))
-    face = mesh.faces[face_of(load_node(tree.nodes, tree.leaf_slots[leaf]))]
-    return to_vec3f(mesh.points[face[0]] - tree.origin)
+    slot = tree.leaf_slots[leaf]
+    face = -1 - slot
+    if slot >= 0:  # the leaf is not in a deferred subtree
+        face = face_of(load_node(tree.nodes, slot))
+    return to_vec3f(mesh.points[mesh.faces[face][0]] - tree.origin)
 
 
 @wp.func_native(f"""

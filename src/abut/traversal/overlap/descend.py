@@ -12,6 +12,7 @@ import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame, unbounded_frame
 from abut.bvh.layout import face_of, is_leaf, load_node, root_of
+from abut.bvh.lazy_lbvh import build_if_deferred, is_deferred
 from abut.core.atomics import atomic_max_int32
 from abut.core.lanes import (
     WARP_SIZE,
@@ -37,6 +38,7 @@ from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.operands.posed_pairs import (
+    MeshPairs,
     WorkItems,
     environment_at,
     frame_of,
@@ -167,6 +169,7 @@ def descend_kernel_for(
         framed: Frames of the rows are given; else each team computes its own.
     """
     packets = own and not first and not cuda  # of one mesh against itself
+    lazy = pairs_type is MeshPairs and not finer and not cuda  # subtrees may be deferred
     size = int(TEAM_STACK) if cuda else int(STACK) + LEAVES_WAITING
     leaves_at = size if first else size - LEAVES_WAITING  # end of the stack
 
@@ -257,6 +260,15 @@ def descend_kernel_for(
                     held -= taken
                     if lane < taken:
                         at = load_entry(stack, held + taken - 1 - lane)
+                        if wp.static(lazy):
+                            if is_deferred(pair.tree_a.nodes, at[0]):
+                                build_if_deferred(
+                                    pair.a.points, pair.a.faces, pair.tree_a, at[0]
+                                )
+                            if is_deferred(pair.tree_b.nodes, at[1]):
+                                build_if_deferred(
+                                    pair.b.points, pair.b.faces, pair.tree_b, at[1]
+                                )
                         a = load_node(pair.tree_a.nodes, at[0])
                         b = load_node(pair.tree_b.nodes, at[1])
                         near = wp.bool(True)
