@@ -53,15 +53,18 @@ def bvh_of(
         ahead: The vertices may be unchecked still; the caller checks that they are finite and
             ``in_frame`` of the BVH.
         on_demand: The search fits swept spheres that are missing (see rss_on_demand); on the CPU.
-        lazy: The search builds subtrees that are missing (see lazy_lbvh); on the CPU.
+        lazy: The search builds subtrees that are deferred (see lazy_lbvh); on the CPU.
     """
     if not ahead:
         mesh.finish_deform()
     with mesh.lock:
         version, tree = mesh.cache.get("tree", (-1, None))
-        if tree is not None and tree.deferred is not None and not (lazy and version == mesh.version):
-            with stage("hierarchy", mesh.device):
-                _complete(tree, mesh)
+        if tree is not None and tree.deferred is not None:
+            if not lazy or version != mesh.version:
+                from abut.bvh.deferred_subtrees import build_deferred
+
+                with stage("hierarchy", mesh.device):
+                    build_deferred(tree, mesh.points, mesh.faces)
         if tree is not None and version != mesh.version:
             with stage("hierarchy", mesh.device):
                 tree = _refit_or_rebuild(tree, mesh)
@@ -148,12 +151,6 @@ def _clear_rss(tree: Bvh, version: int) -> None:
     elif tree.cleared_version != version:
         tree.rss.zero_()
     tree.cleared_version = version
-
-
-def _complete(tree: Bvh, mesh: Mesh) -> None:
-    from abut.bvh.lazy_lbvh import complete
-
-    complete(tree, mesh.points, mesh.faces)
 
 
 def _build(mesh: Mesh, improved: bool = False, lazy: bool = False) -> Bvh:

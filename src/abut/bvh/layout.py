@@ -36,7 +36,7 @@ class BvhView:
     split_slots: wp.array[wp.int32]
     obbs: wp.array[wp.vec4f]  # four rows a slot, or empty (see node_obbs)
     rss: wp.array[wp.vec4f]  # four rows a slot, or empty
-    codes: wp.array[wp.int32]  # of leaves, where subtrees may be deferred (see lazy_lbvh); or empty
+    codes: wp.array[wp.int32]  # of leaves, while subtrees are deferred; or empty
     origin: wp.vec3d
 
 
@@ -194,7 +194,7 @@ class Bvh:
         fitted_versions: Version of the mesh that ``obbs`` and ``rss`` were last fitted to.
         cleared_version: Version of the mesh since which searches fit ``rss`` (see bvh_cache).
         rss_threads: Threads whose searches have fitted ``rss``.
-        codes: Codes of the leaves while subtrees may be deferred (see lazy_lbvh).
+        codes: Codes of the leaves while subtrees are deferred (see lazy_lbvh).
         deferred: Slots of the subtrees that were deferred; None where all are built.
         leaf_clusters: Slots of the leaf clusters, if used (see leaf_clusters).
         leaf_corners: Corners of the faces in leaf order, if used (see leaf_corners).

@@ -1,12 +1,8 @@
-"""Build a linear BVH lazily: its top at once, a subtree when a search comes to it, on the CPU.
+"""Build the top of a linear BVH, and defer the subtrees below, on the CPU.
 
 Faces are sorted by the high bits of their codes only. The largest subtrees of at most SUBTREE
-leaves are *deferred*: they have a box and a range of leaves, which are not in order yet, and
-``leaf_slots`` holds the complements of their faces. Built subtrees are those of ``build_lbvh``, bit
-for bit, in whatever order searches come to them. A thread that comes to a subtree that another one
-is building waits.
-
-Lazy construction follows Hunt, Mark and Fussell (2007).
+leaves are deferred: a search builds those that it comes to (see deferred_subtrees). Lazy
+construction follows Hunt, Mark and Fussell (2007).
 """
 
 import numpy as np
@@ -14,9 +10,9 @@ import warp as wp
 
 from abut.bounds.aabb import fit_aabb
 from abut.bounds.float32 import row_xyz
-from abut.bvh.layout import Bvh, BvhView, link_of, load_node, root_of, vec4_with_int
-from abut.bvh.lbvh import NO_SIBLING, allocate_bvh, build_lbvh, frame_origin, is_left_child
-from abut.bvh.leaf_clusters import leaf_begin, leaf_end
+from abut.bvh.deferred_subtrees import DEFERRED, GRAIN, place_upwards, slot_of
+from abut.bvh.layout import Bvh, BvhView, root_of, vec4_with_int
+from abut.bvh.lbvh import NO_SIBLING, allocate_bvh, build_lbvh, frame_origin
 from abut.bvh.morton import cells_per_length
 from abut.core.launch import launch
 
@@ -26,11 +22,8 @@ SUBTREE = 64  # leaves of a deferred subtree; only those of one bin may be more
 MOST_LEAVES = 512  # of a bin, beyond which nothing is deferred
 FEW_FACES = 4096  # below, nothing is deferred
 FACES_PER_BIN = 2
-GRAIN = 64  # subtrees
-DEFERRED = wp.constant(-(2**31))  # links: no face has this complement
-Bounds = wp.types.matrix(shape=(2, 3), dtype=wp.float64)
-BUILDING = wp.constant(-(2**31) + 1)
 
+Bounds = wp.types.matrix(shape=(2, 3), dtype=wp.float64)
 
 CORNERS = """
     typedef double v4 __attribute__((vector_size(32)));
@@ -194,68 +187,6 @@ def fit_subtrees_kernel(
         boxes_out[2 * i + 1] = vec4_with_int(upper, 0)
 
 
-@wp.func
-def fit_leaf(points: wp.array[wp.vec3d], faces: wp.array[wp.vec3i], tree: BvhView, k: wp.int32):
-    """Fit the box of a leaf that has no slot yet."""
-    face = faces[-1 - tree.leaf_slots[k]]
-    return fit_aabb(points[face[0]], points[face[1]], points[face[2]], tree.origin)
-
-
-@wp.func
-def slot_of(tree: BvhView, first: wp.int32, last: wp.int32, begin: wp.int32, end: wp.int32):
-    """Return the slot of the node over leaves first..last, below the one over begin..end - 1."""
-    if is_left_child(tree.codes, first, last, begin, end):
-        return 2 * last
-    return 2 * first - 1
-
-
-@wp.func
-def climb(
-    tree: BvhView,
-    node_first: wp.int32,
-    node_last: wp.int32,
-    node_link: wp.int32,
-    node_lower: wp.vec3f,
-    node_upper: wp.vec3f,
-    begin: wp.int32,
-    end: wp.int32,
-):
-    """Place a node over some leaves, and its ancestors while both children are there.
-
-    The node over begin..end - 1 is not placed. Returns the link of the last node.
-    """
-    first = wp.int32(node_first)
-    last = wp.int32(node_last)
-    link = wp.int32(node_link)
-    lower = node_lower
-    upper = node_upper
-    climbing = first > begin or last < end - 1
-    while climbing:
-        slot = slot_of(tree, first, last, begin, end)
-        split = slot >> 1
-        left = slot == 2 * last
-        escape = wp.where(last < tree.leaf_slots.shape[0] - 1, 2 * last + 1, -1)
-        tree.nodes[2 * slot] = vec4_with_int(lower, link)
-        tree.nodes[2 * slot + 1] = vec4_with_int(upper, escape)
-        if link >= 0:
-            tree.split_slots[link] = slot
-        elif link != DEFERRED:
-            tree.leaf_slots[first] = slot
-        far_end = tree.split_slots[split]
-        tree.split_slots[split] = wp.where(left, first, last)
-        climbing = False
-        if far_end >= 0:  # the sibling is there
-            low = tree.nodes[2 * (slot ^ 1)]
-            high = tree.nodes[2 * (slot ^ 1) + 1]
-            lower = wp.min(lower, row_xyz(low))
-            upper = wp.max(upper, row_xyz(high))
-            first = wp.where(left, first, far_end)
-            last = wp.where(left, far_end, last)
-            link = split
-            climbing = first > begin or last < end - 1
-    return link
-
-
 @wp.kernel
 def build_top_kernel(
     # in
@@ -281,108 +212,11 @@ def build_top_kernel(
         lower = wp.min(lower, low)
         upper = wp.max(upper, high)
         below = wp.where(end == first + 1, tree_out.leaf_slots[first], DEFERRED)
-        link = climb(tree_out, first, end - 1, below, low, high, 0, count)
+        link = place_upwards(tree_out, first, end - 1, below, low, high, 0, count)
         slots_out[i] = slot_of(tree_out, first, end - 1, 0, count)
     tree_out.nodes[2 * root_of(tree_out)] = vec4_with_int(lower, link)
     tree_out.nodes[2 * root_of(tree_out) + 1] = vec4_with_int(upper, -1)
     tree_out.split_slots[link] = root_of(tree_out)
-
-
-@wp.func_native("""
-#if !defined(__CUDA_ARCH__)
-    for (int k = first + 1; k < end; ++k) {
-        const int code = codes.data[k], leaf = leaves.data[k];
-        int at = k;
-        for (; at > first && codes.data[at - 1] > code; --at) {
-            codes.data[at] = codes.data[at - 1];
-            leaves.data[at] = leaves.data[at - 1];
-        }
-        codes.data[at] = code;
-        leaves.data[at] = leaf;
-    }
-#endif
-""")
-def sort_leaves(
-    codes: wp.array[wp.int32], leaves: wp.array[wp.int32], first: wp.int32, end: wp.int32
-):
-    """Sort a few leaves by their codes; equal codes keep their order."""
-    ...
-
-
-@wp.func_native(f"""
-#if defined(__CUDA_ARCH__)
-    return false;
-#else
-    return __atomic_load_n((const int*)&nodes.data[2 * slot].c[3], __ATOMIC_ACQUIRE)
-        <= {int(BUILDING)};
-#endif
-""")
-def is_deferred(nodes: wp.array[wp.vec4f], slot: wp.int32) -> wp.bool:
-    """Return whether the subtree of a slot is not built yet."""
-    ...
-
-
-@wp.func_native(f"""
-#if defined(__CUDA_ARCH__)
-    return false;
-#else
-    int* link = (int*)&nodes.data[2 * slot].c[3];
-    int seen = __atomic_load_n(link, __ATOMIC_ACQUIRE);
-    if (seen > {int(BUILDING)}) return false;
-    if (seen == {int(DEFERRED)} && __atomic_compare_exchange_n(
-            link, &seen, {int(BUILDING)}, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
-        return true;
-    while (__atomic_load_n(link, __ATOMIC_ACQUIRE) == {int(BUILDING)}) {{}}
-    return false;
-#endif
-""")
-def begin_subtree(nodes: wp.array[wp.vec4f], slot: wp.int32) -> wp.bool:
-    """Return whether this thread must build the subtree of a slot; waits while another does."""
-    ...
-
-
-@wp.func_native("""
-#if !defined(__CUDA_ARCH__)
-    __atomic_store_n((int*)&nodes.data[2 * slot].c[3], link, __ATOMIC_RELEASE);
-#endif
-""")
-def finish_subtree(nodes: wp.array[wp.vec4f], slot: wp.int32, link: wp.int32):
-    """Let other threads see a subtree."""
-    ...
-
-
-@wp.func
-def build_if_deferred(
-    points: wp.array[wp.vec3d], faces: wp.array[wp.vec3i], tree: BvhView, slot: wp.int32
-):
-    """Build the subtree of a slot unless it is there."""
-    if begin_subtree(tree.nodes, slot):
-        first = leaf_begin(tree, slot)
-        end = leaf_end(tree, load_node(tree.nodes, slot))
-        sort_leaves(tree.codes, tree.leaf_slots, first, end)
-        for k in range(first, end - 1):
-            tree.split_slots[k] = NO_SIBLING
-        link = wp.int32(0)
-        for k in range(first, end):
-            low, high = fit_leaf(points, faces, tree, k)
-            link = climb(tree, k, k, tree.leaf_slots[k], low, high, first, end)
-        tree.split_slots[link] = slot
-        finish_subtree(tree.nodes, slot, link)
-
-
-@wp.kernel
-def build_subtrees_kernel(
-    # in
-    span: wp.vec3i,
-    points: wp.array[wp.vec3d],
-    faces: wp.array[wp.vec3i],
-    slots: wp.array[wp.int32],
-    # out
-    tree_out: BvhView,
-):
-    """Build the subtrees that are deferred still."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        build_if_deferred(points, faces, tree_out, slots[i])
 
 
 def build_lazy_lbvh(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Bvh:
@@ -399,8 +233,8 @@ def build_lazy_lbvh(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Bv
     args = [points, faces, tree.view(), spans, boxes]
     launch(fit_subtrees_kernel, spans.shape[0], args, device, grain=GRAIN)
     tree.deferred = wp.empty(spans.shape[0], dtype=wp.int32, device=device)
-    whole = {"grain": spans.shape[0]}
-    launch(build_top_kernel, len(spans), [spans, boxes, tree.view(), tree.deferred], device, **whole)
+    args = [spans, boxes, tree.view(), tree.deferred]
+    launch(build_top_kernel, spans.shape[0], args, device, grain=spans.shape[0])
     return tree
 
 
@@ -419,12 +253,3 @@ def _divided(
     launch(sort_into_subtrees_kernel, 1, [codes, *outputs, spans, sizes], device)
     subtrees, most = sizes.numpy()[0].tolist()
     return spans[:subtrees], most
-
-
-def complete(tree: Bvh, points: wp.array, faces: wp.array) -> None:
-    """Build all subtrees that are deferred still."""
-    if tree.deferred is not None:
-        args = [points, faces, tree.deferred, tree.view()]
-        launch(build_subtrees_kernel, len(tree.deferred), args, points.device, grain=GRAIN)
-        tree.codes = tree.deferred = None
-        tree.views.clear()

@@ -10,8 +10,8 @@ import warp as wp
 
 from abut.bounds.float32 import row_xyz, to_vec3f
 from abut.bounds.obb import Obb, axes_of_tri, fit_obb
+from abut.bvh.deferred_subtrees import build_if_deferred
 from abut.bvh.layout import BvhView, leaf_face, link_of, load_node, max_abs_coordinate
-from abut.bvh.lazy_lbvh import build_if_deferred
 from abut.bvh.leaf_clusters import leaf_begin, leaf_end
 from abut.bvh.node_obbs import Extents, FaceShape, as_read, axes_of_shape
 

@@ -9,8 +9,8 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
+from abut.bvh.deferred_subtrees import build_deferred
 from abut.bvh.layout import Bvh
-from abut.bvh.lazy_lbvh import complete
 from abut.core.call import Call
 from abut.core.lanes import WARP_SIZE
 from abut.core.launch import UNKNOWN_COUNT, Task
@@ -140,7 +140,7 @@ class OneDistance:
     def _far_call(self) -> Call:
         """The search of meshes that are far apart for their size, after a call that said so."""
         for tree, points, faces in self._hierarchies:
-            complete(tree, points, faces)
+            build_deferred(tree, points, faces)
         args = [self._view, self._out, self._field, self._key]
         search = self._task(far_field_kernel_for(MeshPairs, False), 1, args)
         return Call([search, self._answering(far=True)], [], self._answer[1])

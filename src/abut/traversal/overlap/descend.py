@@ -11,8 +11,8 @@ from functools import cache
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame, unbounded_frame
+from abut.bvh.deferred_subtrees import build_if_deferred, is_deferred
 from abut.bvh.layout import face_of, is_leaf, load_node, root_of
-from abut.bvh.lazy_lbvh import build_if_deferred, is_deferred
 from abut.core.atomics import atomic_max_int32
 from abut.core.lanes import (
     WARP_SIZE,
@@ -262,13 +262,9 @@ def descend_kernel_for(
                         at = load_entry(stack, held + taken - 1 - lane)
                         if wp.static(lazy):
                             if is_deferred(pair.tree_a.nodes, at[0]):
-                                build_if_deferred(
-                                    pair.a.points, pair.a.faces, pair.tree_a, at[0]
-                                )
+                                build_if_deferred(pair.a.points, pair.a.faces, pair.tree_a, at[0])
                             if is_deferred(pair.tree_b.nodes, at[1]):
-                                build_if_deferred(
-                                    pair.b.points, pair.b.faces, pair.tree_b, at[1]
-                                )
+                                build_if_deferred(pair.b.points, pair.b.faces, pair.tree_b, at[1])
                         a = load_node(pair.tree_a.nodes, at[0])
                         b = load_node(pair.tree_b.nodes, at[1])
                         near = wp.bool(True)
