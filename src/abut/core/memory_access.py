@@ -91,3 +91,13 @@ def load_l2_int32(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 def load_relaxed_int64(values: wp.array[wp.int64], i: wp.int32) -> wp.int64:
     """Read a value that other threads may be lowering (relaxed order): it may be out of date."""
     ...
+
+
+@wp.func_native("""
+#if !defined(__CUDA_ARCH__)
+    __builtin_prefetch(rows.data + row);
+#endif
+""")
+def read_ahead(rows: wp.array[wp.vec4f], row: wp.int32):
+    """Let a CPU fetch a row that may be read soon; any row will do."""
+    ...

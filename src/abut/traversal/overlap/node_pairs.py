@@ -17,7 +17,7 @@ from abut.bvh.layout import (
     subtree_slot,
 )
 from abut.bvh.node_obbs import OBB_ROWS
-from abut.core.memory_access import load_readonly_vec4f
+from abut.core.memory_access import load_readonly_vec4f, read_ahead
 from abut.traversal.overlap.kdop_frames import KdopFrames, overlap_kdops
 
 STACK = wp.constant(192)  # a tree is at most 61 levels deep, and each leaves three pairs behind
@@ -115,6 +115,10 @@ def open_pair(
     a1 = load_node(tree_a.nodes, out.i + open_a)
     b0 = load_node(tree_b.nodes, out.j)
     b1 = load_node(tree_b.nodes, out.j + open_b)
+    read_ahead(tree_a.nodes, 4 * link_of(a0))  # their children, while their boxes are compared
+    read_ahead(tree_a.nodes, 4 * link_of(a1))
+    read_ahead(tree_b.nodes, 4 * link_of(b0))
+    read_ahead(tree_b.nodes, 4 * link_of(b1))
     gaps = separations_boxes(
         frame, a0.low, a0.high, a1.low, a1.high, b0.low, b0.high, b1.low, b1.high
     )
