@@ -9,9 +9,10 @@ import abut
 from abut import cases
 from abut.bvh import lazy_lbvh
 from abut.bvh.bvh_cache import bvh_of
-from abut.bvh.deferred_subtrees import build_deferred
+from abut.bvh.deferred_subtrees import build_deferred, build_subtrees_kernel
 from abut.bvh.lazy_lbvh import build_lazy_lbvh
 from abut.bvh.lbvh import build_lbvh
+from abut.core.launch import Task
 from shapes import moved, random_poses, soup, strips
 
 BALL = cases.icosphere(5120)
@@ -156,6 +157,20 @@ def test_threads_share_subtrees():
         assert len({tuple(values) for values in found.values()}) == 1
         for mesh in meshes:
             assert_built(mesh, bvh_of(mesh))
+
+
+def test_threads_wait_for_a_subtree_that_another_one_builds():
+    mesh = new(cases.icosphere(81_920))
+    for _ in range(10):
+        tree = build_lazy_lbvh(mesh.points, mesh.faces, mesh.bounds)
+        args = [mesh.points, mesh.faces, tree.deferred, tree.view()]
+        task = Task(build_subtrees_kernel, len(tree.deferred), args, mesh.device, grain=2**30)
+        workers = [threading.Thread(target=task.run) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert_built(mesh, tree)
 
 
 def test_subtrees_hold_what_swept_spheres_are_fitted_to():
