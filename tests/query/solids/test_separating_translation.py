@@ -353,6 +353,14 @@ def test_the_first_gap_along_a_direction(device, gap, expected):
     assert length == pytest.approx([expected], abs=1e-14)
 
 
+def test_sliding_along_a_face_blocks_nothing(device):
+    """Regression: rays in the plane of a face stayed inside the solid to the end of the face."""
+    a = boxes(([0, 0, 0], [2, 1, 1]), ([0, 0, 1], [3, 1, 2]), device=device)
+    b = box([0, 0, 0], [1, 1, 1], device)
+    length = separate_along(a, b, None, None, np.array([1.0, 0, 0]), TOLERANCE)
+    assert length == pytest.approx(2.0, abs=TOLERANCE)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_random_solids_along(device, seed):
     rng = np.random.default_rng(seed)

@@ -6,7 +6,8 @@ from abut.bvh.bvh_cache import bvh_of
 from abut.mesh import Mesh
 from abut.narrow.ray_exit import ray_exits
 from abut.operands.posed_mesh import make_posed_mesh
-from abut.query.solids.free_boundary import NUDGES, crossing
+from abut.query.point_signs import signed_distance
+from abut.query.solids.free_boundary import NUDGES, boundary_between, crossing
 from abut.query.solids.translated_solids import TranslatedSolids
 
 SAMPLES = 256  # points of each surface from which rays start
@@ -17,17 +18,21 @@ WORTH = 2.0  # rays are cast while they prove more than this many times what cro
 def first_exit(solids: TranslatedSolids, direction: np.ndarray, tolerance: float) -> float:
     """Return the least length at which a solid moved along a unit vector is free.
 
-    A walk from zero: translations are blocked as long as two faces cross, and as long as a point
-    of one surface stays inside the other solid. The end of such an interval is free, or another one
+    A walk from zero: translations are blocked as long as two faces cross, and as long as an inner
+    point of one solid stays in the other. The end of such an interval is free, or another one
     covers it. Where faces meet in edges only there may be no interval, and the walk leaps.
     """
     if solids.free(np.zeros((1, 3)))[0]:
         return 0.0
     last = solids.support_width(direction)
-    samples = _spread(solids.corners_a), _spread(solids.corners_b)
+    depth = tolerance / 8.0
+    samples = (
+        _inner_points(solids.a, solids.pose_a, solids.corners_a, depth),
+        _inner_points(solids.b, solids.pose_b, solids.corners_b, depth),
+    )
     t, leaps, by_rays = 0.0, 0, True
     while t < last:
-        stop = float(crossing(solids, direction, t)[1].max(initial=t))
+        stop = crossed = float(crossing(solids, direction, t)[1].max(initial=t))
         if by_rays or stop <= t:
             leave = _ray_exit(solids, samples, direction, t)
             by_rays = leave - t > WORTH * (stop - t)
@@ -39,7 +44,10 @@ def first_exit(solids: TranslatedSolids, direction: np.ndarray, tolerance: float
         tried = stop + NUDGES * solids.ulp
         first = solids.first_free(tried[:, None] * direction)
         if first is not None:
-            return float(tried[first])
+            end = float(tried[first])
+            if t < stop == crossed:
+                return end
+            return float(boundary_between(solids, direction, t, end, 0.0) @ direction)
         t = stop
     return last
 
@@ -50,12 +58,31 @@ def _ray_exit(
     direction: np.ndarray,
     t: float,
 ) -> float:
-    """Return a length up to which some sample of one surface stays inside the other solid."""
+    """Return a length up to which some inner point of one solid stays in the other one."""
     shift = t * direction
     pose_b = solids.poses(shift[None])[0]
-    inside_a = _longest_ray(solids.a, solids.pose_a, samples[0], samples[1] + shift, direction)
-    inside_b = _longest_ray(solids.b, pose_b, samples[1] + shift, samples[0], -direction)
+    corners_b = solids.corners_b + shift
+    inside_a = _longest_ray(
+        solids.a, solids.pose_a, solids.corners_a, samples[1] + shift, direction
+    )
+    inside_b = _longest_ray(solids.b, pose_b, corners_b, samples[0], -direction)
     return t + max(inside_a, inside_b)
+
+
+def _inner_points(
+    mesh: Mesh, pose: np.ndarray | None, corners: np.ndarray, depth: float
+) -> np.ndarray:
+    """Return points inside a solid, about so deep below spread points of its faces.
+
+    A point of the surface may slide along the other surface, which blocks nothing.
+    """
+    inwards = corners.mean(axis=1, keepdims=True) - corners
+    length = np.linalg.norm(inwards, axis=2, keepdims=True)
+    below = np.cross(corners[:, 2] - corners[:, 0], corners[:, 1] - corners[:, 0])
+    below /= np.maximum(np.linalg.norm(below, axis=1, keepdims=True), np.finfo(float).tiny)
+    inwards *= depth / np.maximum(length, depth)
+    points = _spread(corners + inwards + depth * below[:, None])
+    return points[signed_distance(mesh, points, pose=pose).numpy() < 0.0]
 
 
 def _spread(corners: np.ndarray) -> np.ndarray:
@@ -71,13 +98,17 @@ def _spread(corners: np.ndarray) -> np.ndarray:
 
 
 def _longest_ray(
-    mesh: Mesh, pose: np.ndarray | None, own: np.ndarray, starts: np.ndarray, direction: np.ndarray
+    mesh: Mesh,
+    pose: np.ndarray | None,
+    corners: np.ndarray,
+    starts: np.ndarray,
+    direction: np.ndarray,
 ) -> float:
     """Return the longest way along a direction, inside a mesh, of points that are in it; else 0.
 
-    ``own`` are points of the mesh that span its bounding box.
+    ``corners`` are those of the faces of the mesh.
     """
-    low, high = own.min(axis=0), own.max(axis=0)
+    low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
     starts = starts[((starts > low) & (starts < high)).all(axis=1)]
     if not len(starts):
         return 0.0
