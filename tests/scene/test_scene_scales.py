@@ -46,6 +46,21 @@ def test_contacts_and_distances_at_any_scale(device, exponent, method):
         assert np.allclose(one.value.numpy(), other.value.numpy() / scale, rtol=1e-13, atol=0.0)
 
 
+@pytest.mark.parametrize("exponent", range(-80, -66))
+def test_distances_whose_squares_are_subnormal(device, exponent):
+    """Regression: their squares were rounded upwards in float32, and nearest objects lost."""
+    scale, gaps = 2.0**exponent, np.arange(1.0, 2.0, 0.05)
+    for gap in gaps.tolist():
+        scene = abut.Scene(device=device)
+        cube = cases.box((0.5, 0.5, 0.5)).vertices * scale, cases.box().faces
+        for place in ((0.0, 0.0, 0.0), (0.5 + gap, 0.1, 0.0), (0.5 + gap, 2.0 + gap, 0.2)):
+            scene.add(abut.Mesh(cube[0] + np.array(place) * scale, cube[1], device))
+        near, least = scene.distance(), scene.least_distance(which=0)
+        assert near.objects.numpy().tolist() == [[0, 1], [1, 0], [2, 1]]
+        assert near.value.numpy()[:2] / scale == pytest.approx(gap)
+        assert least.value / scale == pytest.approx(gap)
+
+
 @pytest.mark.parametrize("exponent", [-900, -330, -160, 128, 900])
 def test_impacts_of_rotating_objects_at_any_scale(device, exponent):
     rng = np.random.default_rng(1)

@@ -32,6 +32,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 BELOW = wp.constant(wp.float64(1.0 - 2.0**-15))  # of squares: covers float32 rounding amply
 HUGE = wp.constant(wp.float32(1e38))
+TINY = wp.constant(wp.float32(1e-36))  # below, squares of components round upwards by too much
 NO_BOUND = wp.constant(wp.float64(-1.0))
 
 
@@ -52,7 +53,7 @@ def surely_above(difference: wp.vec4f, limit: wp.float64):
     """Whether three components are longer than the root of a limit, as float32 can tell."""
     xyz = row_xyz(difference)
     squared = wp.dot(xyz, xyz)
-    return squared < HUGE and wp.float64(squared) * BELOW > limit
+    return squared > TINY and squared < HUGE and wp.float64(squared) * BELOW > limit
 
 
 @wp.func

@@ -27,6 +27,7 @@ INNER_GRID = 10  # points along the longest side
 RADIUS_SLACK = 1e-9  # of radii, and of the size of the mesh
 RIGID_SLACK = wp.constant(wp.float64(4e-5))  # of lengths at poses that are rigid up to 1e-5
 ROUNDING = wp.constant(wp.float64(2.0**-20))  # 8 float32 roundings of the largest number met
+LEAST_SQUARE = wp.constant(wp.float32(1e-37))  # covers the rounding of subnormal squares
 
 
 @wp.struct
@@ -76,7 +77,7 @@ def is_near_tree(tree: BvhView, p: wp.vec3d, radius: wp.float64):
     reach = max_abs_coordinate(load_node(tree.nodes, root_of(tree)))
     wide = wp.float32(radius + ROUNDING * (max_abs(p) + reach + radius))
     at = wp.vec4f(wp.float32(p[0]), wp.float32(p[1]), wp.float32(p[2]), wp.float32(0.0))
-    most = wide * wide * wp.float32(1.0001)
+    most = wide * wide * wp.float32(1.0001) + LEAST_SQUARE
     found = wp.bool(False)
     slot = root_of(tree)
     while slot >= 0:
