@@ -16,6 +16,7 @@ class Stream:
 
     waiting: ClassVar[list] = []
     captured: list | None = None  # after the thread that captures
+    current = None  # within a scope
     lock = threading.RLock()
     runs = False
 
@@ -95,6 +96,21 @@ class Capture:
         self.graph, Stream.captured = Stream.captured[1:], None
 
 
+class StreamScope:
+    """Stands for ``wp.ScopedStream``."""
+
+    def __init__(self, stream, **_) -> None:
+        self.stream = stream
+
+    def __enter__(self):
+        """Begin."""
+        self.before, Stream.current = Stream.current, self.stream or Stream.current
+
+    def __exit__(self, *error) -> None:
+        """End."""
+        Stream.current = self.before
+
+
 def replay(graph, stream=None) -> None:
     """Stand for ``wp.capture_launch``."""
     for work in graph:
@@ -137,7 +153,9 @@ def add_device() -> object:
     wp.set_mempool_release_threshold = lambda device, threshold: None
     wp.get_mempool_used_mem_high = lambda device: 0
     wp.Stream, wp.Event, wp.ScopedCapture, wp.capture_launch = Stream, Event, Capture, replay
-    wp.get_stream = lambda device=None: stream
+    wp.get_stream = lambda device=None: Stream.current or stream
+    wp.ScopedStream, device.null_stream = StreamScope, Stream(device)
+    device.null_stream.cuda_stream = None  # the default stream, which no graph can capture
     wp.record_event = stream.record_event
     wp.get_event_elapsed_time = lambda *events, **_: 0.0
     wp.synchronize_event = Stream.wait
