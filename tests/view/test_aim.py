@@ -79,6 +79,17 @@ def test_bodies_fill_the_picture_of_an_answer_of_a_third_of_their_size():
     assert np.linalg.norm(camera.eye - ring.mean(axis=0)) <= 1.1 * np.linalg.norm(whole.eye)
 
 
+def test_a_far_body_does_not_make_the_others_small():
+    """Regression: a geodetic mark 30 m away made a house a fifth of its picture."""
+    house, mark = (
+        view.Body(cases.box((6.0, 6.0, 5.0)).moved(at)) for at in ((0, 0, 0), (30, 0, 0))
+    )
+    sill = np.array([[-2.5, -3.0, -2.0], [2.5, -3.0, 2.0]])
+    _, camera, _ = picture_of([house, mark], [sill])
+    alone = view.Camera.around(house.shape.vertices, aspect=1.5)
+    assert np.linalg.norm(camera.eye - sill.mean(axis=0)) < 1.4 * np.linalg.norm(alone.eye)
+
+
 def test_an_answer_that_leaves_the_bodies_is_in_view():
     plate = view.Body(cases.box((10.0, 6.0, 3.0)), view.SAND)
     arrow = np.array([[0, 0, 1.5], [0, 0, 30.0]])

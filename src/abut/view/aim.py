@@ -135,12 +135,14 @@ class _Search:
 
 
 def _frame(points: np.ndarray, answer: np.ndarray) -> np.ndarray:
-    """Points to keep in view: all of them, or a box around a smaller answer."""
+    """Points to keep in view: all, or near a smaller answer those of the bodies and a box."""
     points = np.concatenate([points, answer])
     extents = np.ptp(points, axis=0)
     low, high = answer.min(axis=0), answer.max(axis=0)
     side = max(CLOSE * (high - low).max(), LEAST * extents.max())
     if side >= extents.max():
         return points
-    corners = np.array(list(product((-0.5, 0.5), repeat=3)))
-    return (low + high) / 2 + np.minimum(side, extents) * corners
+    middle = (low + high) / 2
+    near = points[(np.abs(points - middle) <= side / 2).all(axis=1)]
+    corners = np.array(list(product((-0.25, 0.25), repeat=3)))
+    return np.concatenate([middle + np.minimum(side, extents) * corners, near])
