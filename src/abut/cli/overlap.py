@@ -11,6 +11,7 @@ from abut.cli.pictures import add_picture, check_picture, draw_picture
 from abut.cli.report import run_timed, show_answer, show_first, show_json_answer, timed
 from abut.cli.where import Facts, point_text
 from abut.query.overlap import Overlap, overlap
+from abut.query.solids.closed_surface import require_solid
 from abut.query.solids.relation import RELATIONS
 
 
@@ -39,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer; 1 when the solids have common interior."""
     check_picture(args)
     operands, poses = load_operands(args), load_poses(args)
+    for name, (path, mesh) in operands.items():
+        require_solid(mesh, f"{name} ({path})")  # before kernels are loaded
     options = {name: getattr(args, name) for name in ("tolerance", "along", "volume")}
     found, stages = run_timed(overlap, operands, then=_measured, **options, **poses)
     timed(stages, "measures", lambda: _measured(found))

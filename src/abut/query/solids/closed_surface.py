@@ -44,7 +44,7 @@ def closed_surface_of(mesh: Mesh, name: str) -> ClosedSurface:
 
 
 def _closed_surface(mesh: Mesh, name: str) -> ClosedSurface:
-    _require_closed(mesh, name)
+    require_solid(mesh, name)
     points, given = mesh.points.numpy(), mesh.faces.numpy().astype(np.int64)
     faces, source = _net_faces(mesh.topology.welded[given], mesh.oriented)
     faces, source = _without_thin_faces(points, faces, source)
@@ -64,7 +64,8 @@ def _closed_surface(mesh: Mesh, name: str) -> ClosedSurface:
     return ClosedSurface(clean, size, source)
 
 
-def _require_closed(mesh: Mesh, name: str) -> None:
+def require_solid(mesh: Mesh, name: str) -> None:
+    """Refuse an open or empty mesh, as ``name``."""
     if mesh.face_count == 0:
         raise MeshError(f"{name} has no faces, so it encloses nothing.")
     if not mesh.watertight:
