@@ -98,7 +98,7 @@ def test_planning_scenes_and_samples(ask):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--joints", "up"], "neither numbers"),
+        (["--joints", "up"], "there are: none; --srdf reads those of an SRDF"),
         (["--joints", "push=far"], "neither numbers"),
         (["--joints", "pull=1"], "no joint 'pull'"),
         (["--joints", "1"], "2 joints"),

@@ -121,7 +121,7 @@ def _given(words: list[str] | None, robot: Robot) -> Any:
             return {name: _numbers(value) for name, _, value in pairs}
         return [float(word) for word in words]
     except ValueError:
-        states = ", ".join(robot.states) or "none"
+        states = ", ".join(robot.states) or "none; --srdf reads those of an SRDF"
         raise OptionError(
             f"{' '.join(words)} is neither numbers, JOINT=VALUE, nor a state (there are: {states})."
         ) from None
