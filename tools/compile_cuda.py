@@ -5,7 +5,7 @@ checked where nothing can run them: ``python tools/compile_cuda.py [--arch 90] [
 Kernels are those of the CPU, or with ``--emulate`` those of a CUDA device (tools/emulate_cuda.py).
 The exit status is 1 if a module does not compile. Modules that compiled before are not compiled
 again. ``out/cuda-kernels`` holds them, laid out as Warp's kernel cache: a GPU machine with
-``WARP_CACHE_PATH=out/cuda-kernels`` loads them, where compiling all takes a quarter of an hour.
+``WARP_CACHE_PATH=out/cuda-kernels`` loads them instead of compiling each at its first use.
 """
 
 import gc
