@@ -145,6 +145,8 @@ def damaged(folder, kind):
 def test_files_that_cannot_be_read(tmp_path, pair, capsys, monkeypatch, kind, message):
     """Regression: a folder did not exist, and STEP had no module named cascadio."""
     monkeypatch.setitem(sys.modules, "cascadio", None)
+    if kind == "stl":
+        pytest.importorskip("charset_normalizer")  # with which trimesh reads text
     assert main(["distance", pair[0], str(damaged(tmp_path, kind)), "--device", "cpu"]) == 2
     said = capsys.readouterr()
     assert message in said.err and said.err.count("\n") == 1 and said.out == ""
