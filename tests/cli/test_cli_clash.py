@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import abut
 from abut.cli import main
 from abut.coordination.report.report import clash_columns, part_id, read_earlier
 from abut.coordination.report.report_json import read_json, read_schema
@@ -76,6 +77,28 @@ def test_report_is_the_same_in_each_run(house, tmp_path, capsys):
     rows = read_csv(tmp_path / "a" / "clashes.csv")
     assert rows["a_id"].tolist() == ["duct", "next"] and set(rows["a_file"]) == {house}
     assert read_json(tmp_path / "a" / "clashes.json").settings["tolerance"] == 0.0
+
+
+def test_cameras_of_a_report_are_chosen_once(house, tmp_path, monkeypatch):
+    """The files have the bytes of those that choose their own."""
+    from abut.coordination.bcf.bcf import write_bcf
+    from abut.coordination.pictures import clash_cameras
+    from abut.coordination.report.report import write_report
+    from abut.coordination.report.report_page import write_page
+
+    found = abut.clash(house, device="cpu")
+    columns, views, calls = clash_columns(found), clash_cameras.clash_views, []
+    monkeypatch.setattr(
+        clash_cameras, "clash_views", lambda *about: calls.append(1) or views(*about)
+    )
+    write_report(found, columns, tmp_path / "out", pictures=False, device="cpu")
+    assert len(calls) == 1
+    options = {"title": "Clash report", "device": "cpu"}
+    write_bcf(found, columns, tmp_path / "clashes.bcf", **options)
+    write_bcf(found, columns, tmp_path / "clashes-2.1.bcf", version="2.1", **options)
+    write_page(found, columns, tmp_path / "index.html", **options)
+    for name in ("clashes.bcf", "clashes-2.1.bcf", "index.html"):
+        assert (tmp_path / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
 
 
 def test_compare_and_accept(house, tmp_path, capsys):

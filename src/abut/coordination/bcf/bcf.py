@@ -9,6 +9,7 @@ from typing import Any
 from abut.coordination.bcf.bcf_project import project_files
 from abut.coordination.bcf.bcf_topics import BcfTopics
 from abut.coordination.clashes import Clashes
+from abut.coordination.pictures.clash_cameras import ClashView
 from abut.coordination.report.report_columns import Columns, row_total
 from abut.coordination.report.report_json import date_text, report_date
 from abut.errors import OptionError
@@ -27,6 +28,7 @@ def write_bcf(
     pictures: Mapping[str, bytes] | None = None,
     created: datetime | None = None,
     title: str = "Clash report",
+    views: Mapping[int, ClashView] | None = None,
     device: Any = None,
 ) -> Path:
     """Write a topic with two viewpoints for each row of a report.
@@ -43,6 +45,7 @@ def write_bcf(
         pictures: PNG of clashes by id, the snapshots of the first viewpoints.
         created: Date of the topics; None: that of ``report_date``.
         title: Name of the project.
+        views: Views of all rows, of ``report_views``; None: computed.
         device: Where cameras are computed; None is the first CUDA device, else the CPU.
 
     Raises:
@@ -52,7 +55,7 @@ def write_bcf(
     if version not in VERSIONS:
         raise OptionError(f"BCF version must be '3.0' or '2.1', not {version!r}.")
     date = date_text(report_date(created))
-    topics = BcfTopics(clashes, columns, pictures or {}, date, device)
+    topics = BcfTopics(clashes, columns, pictures or {}, date, views, device)
     with replacing(path, folders=True) as new, zipfile.ZipFile(new, "w") as archive:
         for name, content in project_files(version, title, topics.labels(), topics.users()):
             _store(archive, name, content)

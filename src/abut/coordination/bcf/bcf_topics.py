@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from abut.coordination.bcf.bcf_markup import AUTHOR, CLOSED, OPEN, BcfComment, BcfTopic, markup_file
-from abut.coordination.bcf.bcf_viewpoint import ASPECT, BcfView, viewpoint_file
+from abut.coordination.bcf.bcf_viewpoint import BcfView, viewpoint_file
 from abut.coordination.bcf.bcf_xml import filled, stable_guid
 from abut.coordination.clashes import Clashes
-from abut.coordination.pictures.clash_cameras import report_views
+from abut.coordination.pictures.clash_cameras import ASPECT, ClashView, report_views
 from abut.coordination.pictures.clash_frame import clash_frames, frame_camera
 from abut.coordination.report.compare import Status
 from abut.coordination.report.report_columns import Columns, row_total
@@ -28,11 +28,13 @@ class BcfTopics:
         columns: Columns,
         pictures: Mapping[str, bytes],
         created: str,
+        views: Mapping[int, ClashView] | None = None,
         device: Any = None,
     ) -> None:
         self.columns, self.pictures, self.created = columns, pictures, created
         self.frames = clash_frames(columns, clashes.parts)
-        views = report_views(clashes, columns, range(row_total(columns)), ASPECT, device)
+        if views is None:
+            views = report_views(clashes, columns, range(row_total(columns)), device)
         self.cameras = {row: view.camera for row, view in views.items()}
         self.related = _related(columns)
 

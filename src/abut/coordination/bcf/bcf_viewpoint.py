@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from abut.coordination.bcf.bcf_xml import Element, add, add_triple, document, ifc_guid, truth
+from abut.coordination.pictures.clash_cameras import ASPECT
 from abut.coordination.pictures.clash_frame import PART_COLORS
 from abut.coordination.report.report_columns import PartFacts
 from abut.view.body import Color
 from abut.view.camera import Camera
-
-ASPECT = 4 / 3  # of snapshots
 
 
 @dataclass(frozen=True)

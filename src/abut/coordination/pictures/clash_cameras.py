@@ -20,6 +20,7 @@ from abut.view.camera import Camera
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
+ASPECT = 4 / 3  # of pictures: width over height
 AZIMUTHS = (-60, -30, -120, -150, 120, 150, 60, 30)
 ELEVATIONS = (28, 55, 10, -25)
 DIRECTIONS = tuple(product(ELEVATIONS, AZIMUTHS))
@@ -104,7 +105,7 @@ def clash_views(
 
 
 def report_views(
-    clashes: Clashes, columns: Columns, rows: Sequence[int], aspect: float, device: Any = None
+    clashes: Clashes, columns: Columns, rows: Sequence[int], device: Any = None
 ) -> dict[int, ClashView]:
     """Views of rows of a report, by row; rows with an unknown part or place are left out.
 
@@ -112,7 +113,6 @@ def report_views(
         clashes: The clashes and their parts.
         columns: Rows of the report, also those of clashes that are gone.
         rows: Rows of the report to look at.
-        aspect: Width over height.
         device: None is the first CUDA device, else the CPU.
     """
     parts = clashes.parts
@@ -126,7 +126,7 @@ def report_views(
     out = {}
     for some in row_chunks([row for row in rows if known[row]], CHUNK):
         pairs = [(int(sides[0][row]), int(sides[1][row])) for row in some]
-        views = clash_views(meshes, pairs, frames[some], points[some], aspect)
+        views = clash_views(meshes, pairs, frames[some], points[some], ASPECT)
         out |= dict(zip(some, views, strict=True))
         meshes.trim()
     return out

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from abut.coordination.bcf.bcf import write_bcf
 from abut.coordination.clashes import Clashes
 from abut.coordination.parts.part_table import PartTable
+from abut.coordination.pictures.clash_cameras import report_views
 from abut.coordination.pictures.clash_pictures import clash_pictures
 from abut.coordination.report.compare import Status
-from abut.coordination.report.report_columns import Columns, PartFacts, columns_of
+from abut.coordination.report.report_columns import Columns, PartFacts, columns_of, row_total
 from abut.coordination.report.report_json import ClashReport, read_json, report_date, write_json
 from abut.coordination.report.report_page import write_page
 from abut.coordination.report.tables import can_write_parquet, read_csv, read_parquet, write_csv
@@ -106,7 +107,9 @@ def write_report(
     drawn = pictures
     if isinstance(drawn, bool):
         drawn = clash_pictures(clashes, device=device) if drawn else {}
+    views = report_views(clashes, columns, range(row_total(columns)), device)
     facts: dict[str, Any] = {"pictures": drawn, "created": report.created, "title": title}
+    facts["views"] = views  # the same cameras everywhere
     for bcf, name in BCF_FILES.items():
         path = folder / name
         written.append(write_bcf(clashes, columns, path, version=bcf, device=device, **facts))

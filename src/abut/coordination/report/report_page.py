@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from abut.coordination.clashes import Clashes, Verdict
+from abut.coordination.pictures.clash_cameras import ClashView
 from abut.coordination.report.compare import Status
 from abut.coordination.report.report_columns import COLUMNS, Columns, row_total
 from abut.coordination.report.report_json import date_text, report_date
@@ -35,6 +36,7 @@ def write_page(
     created: datetime | None = None,
     earlier: datetime | None = None,
     budget: int = BUDGET,
+    views: Mapping[int, ClashView] | None = None,
     device: Any = None,
 ) -> Path:
     """Write a report as one HTML file: a matrix, a table, and a view of each clash.
@@ -52,12 +54,13 @@ def write_page(
         earlier: Date of the report that this one is compared with.
         budget: Most bytes of shapes for views in three dimensions; the severest clashes come
             first, and the page says how many are left out.
+        views: Views of all rows, of ``report_views``; None: computed.
         device: Where cameras are computed; None is the first CUDA device, else the CPU.
 
     Raises:
         FileError: The file cannot be written.
     """
-    views = PageViews(clashes, columns, budget, device)
+    shown = PageViews(clashes, columns, budget, views, device)
     facts = {
         "title": title,
         "created": date_text(report_date(created)),
@@ -66,16 +69,16 @@ def write_page(
         "statuses": [str(status) for status in Status],
         "columns": {name: _column(columns[name], name) for name in COLUMNS},
         "count": row_total(columns),
-        "parts": views.parts,
+        "parts": shown.parts,
         "part_count": 0 if clashes.parts is None else len(clashes.parts),
-        "views_left_out": views.left_out,
+        "views_left_out": shown.left_out,
         "settings": _settings(clashes.settings),
         "problems": list(clashes.problems),
         "skipped": [[str(file), *map(str, thing)] for file, thing in clashes.skipped],
     }
     blocks = {
         "facts": deflated_text(json.dumps(facts, separators=(",", ":")).encode()),
-        **views.blocks,
+        **shown.blocks,
     }
     for row, name in enumerate(columns["id"].tolist()):
         if pictures and name in pictures:

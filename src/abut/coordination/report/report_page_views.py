@@ -33,7 +33,14 @@ class PageViews:
         left_out: Rows of the report that have no view, because the page would be too large.
     """
 
-    def __init__(self, clashes: Clashes, columns: Columns, budget: int, device: Any = None) -> None:
+    def __init__(
+        self,
+        clashes: Clashes,
+        columns: Columns,
+        budget: int,
+        views: Mapping[int, ClashView] | None = None,
+        device: Any = None,
+    ) -> None:
         self.clashes, self.columns, self.budget = clashes, columns, budget
         self.blocks: dict[str, str] = {}
         self.parts: list[list[Any]] = []
@@ -44,10 +51,12 @@ class PageViews:
             return
         self.frames = clash_frames(columns, clashes.parts)
         rows = severest_rows(columns)
-        views = report_views(clashes, columns, rows[:MOST_VIEWS], 4 / 3, device)
+        if views is None:
+            views = report_views(clashes, columns, rows[:MOST_VIEWS], device)
         known = [row for row in rows if columns["status"][row] != "gone"]
-        for row, view in views.items():
-            self._add(row, view)
+        for row in rows[:MOST_VIEWS]:
+            if row in views:
+                self._add(row, views[row])
         self.left_out = len(known) - sum(name.startswith("v") for name in self.blocks)
 
     def _add(self, row: int, view: ClashView) -> None:
