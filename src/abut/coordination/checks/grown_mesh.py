@@ -88,7 +88,8 @@ def _shortest_shifts(normal: np.ndarray, bases: np.ndarray) -> tuple[np.ndarray,
             shift = _common_shift(every[:, some])
             size = (shift * shift).sum(axis=1)
             leaves = (np.einsum("kij,kj->ki", every, shift) >= needed).all(axis=1)
-        shorter = leaves & (size < least) & every[:, some].any(axis=2).all(axis=1)
+        is_given = np.all(every[:, some].any(axis=2), axis=1)
+        shorter = leaves & (size < least) & is_given
         shifts[shorter], least[shorter] = shift[shorter], size[shorter]
         chosen[shorter] = 0.0
         chosen[shorter, : len(some)] = every[shorter][:, some]
