@@ -278,8 +278,8 @@ def team_nearest_kernel_for(pairs_type: type, bound: Bound, cuda: bool) -> wp.Ke
                 if wp.static(not cuda):  # a row of the same environment may have come nearer
                     if queues_out.least.shape[0] > 0:
                         least = load_relaxed_int64(queues_out.least, environment_at(pairs, rank))
-                        bound = wp.min(queues_out.bound[rank], least)
-                        queues_out.bound[rank] = wp.max(bound, wp.int64(1))
+                        # 0 would mean that this row itself is in contact
+                        atomic_min_int64(queues_out.bound, rank, wp.max(least, wp.int64(1)))
                 upper = wp.float64(wp.inf)
                 if wp.static(not cuda) or not shared:
                     if samples_help(pair, from_bits(load_relaxed_int64(queues_out.bound, rank))):
