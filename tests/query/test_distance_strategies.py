@@ -43,8 +43,10 @@ def small_queues(device):
 
 def nearest(a, b, poses, strategy, bound=Bound.AABB, upper_bound=np.inf, far=False, rounds=None):
     """(distances, keys of faces that are apart)."""
+    *sides, trees = operands(a, b, poses, strategy, bound)
     plan = NearestPlan(
-        *operands(a, b, poses, strategy, bound),
+        *sides,
+        tuple(tree.view(bound) for tree in trees),
         *about(a, b, poses),
         bound=bound,
         extents=(mesh_extent(a), mesh_extent(b)) if far else (),

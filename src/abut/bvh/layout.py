@@ -233,22 +233,22 @@ class Bvh:
         volumes = self.volumes(bound)
         entry = self.views.get(bound)
         if entry is None or entry[0] is not volumes:
-            entry = self.views[bound] = (volumes, self._view(bound))
+            entry = self.views[bound] = (volumes, self._view(bound, volumes))
         return entry[1]
 
     def volumes(self, bound: Bound) -> wp.array | None:
         """Return the array of the node volumes of ``bound``, None where there is none."""
         return self.obbs if bound is Bound.OBB else self.rss if bound is Bound.RSS else None
 
-    def _view(self, bound: Bound) -> BvhView:
+    def _view(self, bound: Bound, volumes: wp.array | None) -> BvhView:
         view = BvhView()
         view.nodes = self.nodes
         view.leaf_slots = self.leaf_slots
         view.split_slots = self.split_slots
         if bound is Bound.OBB:
-            view.obbs = self.obbs
+            view.obbs = volumes
         if bound is Bound.RSS:
-            view.rss = self.rss
+            view.rss = volumes
         if self.codes is not None:
             view.codes = self.codes
         view.origin = wp.vec3d(*self.origin)

@@ -205,12 +205,13 @@ def _searched(
     far = may_be_far(a, b, poses)
 
     def make() -> NearestPlan:
+        views = tuple(tree.view(bound) for tree in trees)  # first, as in OneDistance
         sides = (
             make_posed_mesh(a.points, a.faces, poses[0]),
             make_posed_mesh(b.points, b.faces, poses[1]),
         )
         extents = (mesh_extent(a), mesh_extent(b)) if far else ()
-        return NearestPlan(a.device, *sides, trees, layout, count, tolerance, bound, extents)
+        return NearestPlan(a.device, *sides, views, layout, count, tolerance, bound, extents)
 
     arrays = a.points, b.points, *trees, *(tree.rss for tree in trees)
     about = (NearestPlan, bound, tolerance, far, *moved, *arrays)

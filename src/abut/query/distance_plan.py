@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.layout import Bvh
+from abut.bvh.layout import Bvh, BvhView
 from abut.core.pair_queue import NO_KEY_INT, KeyLayout, PairQueues
 from abut.core.plan import Plan, Stage
 from abut.core.timing import stage
@@ -31,7 +31,7 @@ class NearestPlan(Operands):
 
     Attributes:
         a, b: Posed meshes.
-        trees: Their hierarchies; none for brute force.
+        views: Their hierarchies, with volumes of ``bound``; none for brute force.
         tolerance: How much more than the smallest distance will do.
         bound: Bounding volume of the trees to use.
         extents: MeshExtent of both meshes where they may be far apart for their size, else none.
@@ -42,7 +42,7 @@ class NearestPlan(Operands):
     device: wp.Device
     a: Any
     b: Any
-    trees: tuple[Bvh, ...]
+    views: tuple[BvhView, ...]
     layout: KeyLayout
     pose_count: int
     tolerance: float = 0.0
@@ -54,7 +54,7 @@ class NearestPlan(Operands):
     def __post_init__(self) -> None:
         """Prepare the plan."""
         super().__post_init__()
-        self._strategy = Strategy.DESCEND if self.trees else Strategy.BRUTE
+        self._strategy = Strategy.DESCEND if self.views else Strategy.BRUTE
         if self.queues is None:
             self.queues = shared_queues(self.device, self._room)
         self._queues: PairQueues = self.queues
@@ -84,8 +84,7 @@ class NearestPlan(Operands):
 
     def _stages(self) -> Iterator[Stage]:
         yield from self.pose_stages(self._queues)
-        trees = [tree.view(self.bound) for tree in self.trees]
-        about = SHARED_NONE, self.pose_count, trees, self.extents
+        about = SHARED_NONE, self.pose_count, self.views, self.extents
         rows = MeshRows(mesh_pairs(self.a, self.b, *about), self.device)
         bounds, keys = self._known[: self.pose_count], self._known[self.pose_count :]
         out = distance_queues(self._queues, self.layout, bounds, self.tolerance)

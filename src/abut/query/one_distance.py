@@ -83,12 +83,14 @@ class OneDistance:
         self._candidates, self._skipped = PairQueue(), queues["skipped"]
         self._candidates.keys = queues["candidates"].keys
         self._candidates.count = queues["candidates"].count
+        # Views before points: a search fits swept spheres to these points, and other threads may
+        # deform the meshes and come with the volumes of a later shape meanwhile.
+        views = [tree.view(bound) for tree in trees]
         sides = [make_posed_mesh(mesh.points, mesh.faces) for mesh in (a, b)]
         moving = [side for side, moves in zip(sides, posed, strict=True) if moves]
         poses = [self._one(wp.mat44d) for _ in moving]
         for side, pose in zip(moving, poses, strict=True):
             side.poses, side.pose_count = pose, 1
-        views = [tree.view(bound) for tree in trees]
         self._view = mesh_pairs(sides[0], sides[1], SHARED_NONE, 1, views, extents)
         layout = KeyLayout.of(a.face_count, b.face_count)
         self._out = distance_queues(queues, layout, self._one(wp.int64))
