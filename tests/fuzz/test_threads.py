@@ -81,6 +81,37 @@ def test_deforming_while_many_query(verb, device):
     assert asked and not wrong
 
 
+def test_volumes_are_not_fitted_to_vertices_of_another_shape(monkeypatch):
+    """Regression: a thread fitted the swept spheres of the next shape to the one it had read.
+
+    Others then found no distance until the mesh deformed again.
+    """
+    from abut.bvh.bvh_cache import bvh_of
+    from abut.options import Bound
+    from abut.query import one_distance
+
+    meshes = [abut.Mesh(shape, BALL.faces, "cpu") for shape in SHAPES]
+    mesh, other = meshes[0], abut.Mesh(*BALL, "cpu")
+    right = abut.distance(meshes[1], other, pose_b=AWAY).value
+    make, deformed = one_distance.make_posed_mesh, []
+
+    def deform_in_another_thread():
+        mesh.deform(SHAPES[1])
+        bvh_of(mesh, Bound.RSS, on_demand=True)
+
+    def make_and_deform(*of):
+        side = make(*of)
+        if not deformed:
+            deformed.append(threading.Thread(target=deform_in_another_thread))
+            deformed[0].start()
+            deformed[0].join()
+        return side
+
+    monkeypatch.setattr(one_distance, "make_posed_mesh", make_and_deform)
+    assert abut.distance(mesh, other, pose_b=AWAY).value == right
+    assert deformed and abut.distance(mesh, other, pose_b=AWAY).value == right
+
+
 def test_a_query_that_never_sees_one_shape(monkeypatch):
     """It says so."""
     from abut.query import steady
