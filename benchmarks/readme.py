@@ -81,7 +81,7 @@ robot robot_one mbm: is a Panda free among MotionBenchMaker's obstacles, one con
 robot robot_batch mbm: the same, each of 10,000 at once
 robot robot_batch shelf: the same in a shelf of 72,000 faces
 robot_motions robot_motions shelf: a motion of 0.3 rad there, certified (others: at steps of 1°)
-robot_plan robot_plan mbm: RRT-Connect solves {size} problems, certified (Coal: at steps)
+robot_plan robot_plan mbm: RRT-Connect solves {size} problems, certified (Coal: at steps); CPU time
 field field_bunny_69k full256: signed distance field of a bunny, {size} samples
 collide lbvh_build_1m build: hierarchy of a million faces
 """  # file, job, variant, where the poses are: words, in which {size} is the size of the answer

@@ -172,10 +172,13 @@ def _may_contain(pairs: np.ndarray, meshes: Meshes, poses: np.ndarray) -> np.nda
     several, vertex = np.zeros(boxes.shape[1], bool), np.zeros(boxes.shape[1:])
     if len(rows):
         boxes[:, rows] = world_boxes([meshes[i] for i in rows.tolist()], poses[rows])
+    first: dict[int, np.ndarray] = {}  # vertices of meshes, read once from their device
     for i in rows.tolist():
-        anchors = meshes[i].topology.anchors
+        mesh, anchors = meshes[i], meshes[i].topology.anchors
         several[i] = len(anchors) > 1
-        vertex[i] = moved(poses[i], meshes[i].points.numpy()[anchors[:1]])[0]
+        if id(mesh) not in first:
+            first[id(mesh)] = mesh.points.numpy()[anchors[:1]]
+        vertex[i] = moved(poses[i], first[id(mesh)])[0]
     pad = 2.0**-40 * np.abs(boxes).max(axis=(0, 2), initial=0.0)[:, None]
     low, high = boxes[0] - pad, boxes[1] + pad
     out = several[pairs].any(axis=1)
